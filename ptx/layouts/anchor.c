@@ -528,27 +528,11 @@ static void anchor_put(Anchor *anchor, TileOp *op) {
 
 static void anchor_block(Anchor *anchor, TileBlock *block);
 
-static void look_for_store(TileOp *op, void *found) { *(bool *)found |= op->id == TILE_OP_STORE_TILE; }
-
-/* Does the loop store tiles, though it combines none, and is nothing that it carries used behind it but by such a loop, which goes on? */
-static bool only_stores(const TileOp *op) {
-    bool stores = false;
-    if (op->id != TILE_OP_FOR || tile_loop_is_of_programs(op)) return false;
-    TileBlock *body = (TileBlock *)(uintptr_t)&op->regions[0];
-    GpuSurvey survey = gpu_survey(body);
-    tile_block_walk(body, look_for_store, &stores);
-    if (!stores || survey.combines || survey.draws || survey.transposes) return false;
-    for (unsigned i = 0; i < op->result_count; i++)
-        for (const TileUse *use = op->results[i].first_use; use; use = use->next)
-            if (!only_stores(use->user)) return false;
-    return true;
-}
-
 /* Does the loop store tiles of odd rows, in a function where a sum or random numbers decide the layout, though none in the loop or behind it? Then
  * it has a layout of its own, in which lanes are neighbours, and no sum gets another order by that. */
 static bool finds_own_layout(const Anchor *anchor, TileOp *op, Anchor *own) {
     Rows rows = {anchor->func, GPU_PREDICATED_BYTES};
-    if (!anchor->neighbours || anchor->dots.count || !only_stores(op)) return false;
+    if (!anchor->neighbours || anchor->dots.count || !gpu_only_stores(op)) return false;
     GpuSurvey survey = gpu_survey(&op->regions[0]);
     tile_block_walk(&op->regions[0], look_for_odd_rows, &rows);
     if (rows.bytes >= GPU_PREDICATED_BYTES || !survey.largest) return false;

@@ -131,3 +131,18 @@ bool gpu_is_in_order(const TileLayout *layout, unsigned axis, unsigned *log_segm
     }
     return *log_segments <= MOST_LOG_SEGMENTS;
 }
+
+static void look_for_store(TileOp *op, void *found) { *(bool *)found |= op->id == TILE_OP_STORE_TILE; }
+
+bool gpu_only_stores(const TileOp *op) {
+    bool stores = false;
+    if (op->id != TILE_OP_FOR || tile_loop_is_of_programs(op)) return false;
+    TileBlock *body = (TileBlock *)(uintptr_t)&op->regions[0];
+    GpuSurvey survey = gpu_survey(body);
+    tile_block_walk(body, look_for_store, &stores);
+    if (!stores || survey.combines || survey.draws || survey.transposes) return false;
+    for (unsigned i = 0; i < op->result_count; i++)
+        for (const TileUse *use = op->results[i].first_use; use; use = use->next)
+            if (!gpu_only_stores(use->user)) return false;
+    return true;
+}

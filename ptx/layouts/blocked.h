@@ -29,6 +29,9 @@ typedef struct GpuSurvey {
     int64_t multiplied;      /* elements of the operands and sums of products by fused multiply-adds */
 } GpuSurvey;
 GpuSurvey gpu_survey(const TileBlock *body);
+/* Does the loop store tiles, though it combines none, and is nothing that it carries used behind it but by such a loop, which goes on? Odd rows have lanes as
+ * neighbours in it, whatever decides the layout elsewhere (gpu-anchor). */
+bool gpu_only_stores(const TileOp *op);
 
 /* Are the bits of the axis, from the lowest on, those of registers, lanes in ascending order, warps in ascending
  * order, and again registers? The latter, the bits of segments, are counted. Scans and folds stay in such a layout, if there are 16

@@ -230,7 +230,6 @@ static Piece look_at_access(const GpuWalk *walk, const TileOp *op, const TileTyp
     bool vectors = rows && !has_mask_of_elements(op);
     unsigned grain = tile_op_get(op, TILE_ATTRIBUTE_FLAT) ? GPU_VECTOR_BYTES : grain_of(walk, op);
     bool odd = rank > 1 && grain < PREDICATED_BYTES && !walk->neighbours; /* lanes have neighbours then */
-    piece.whole &= vectors && (odd || grain >= GPU_VECTOR_BYTES);
     piece.even = vectors ? even_bytes(grain, element, run) : 0;
     piece.bytes = run > 0 ? piece.valid / run * round_up(run * element, SECTOR_BYTES) : 0;
     double spacing = rank && run == 1 ? spacing_of(walk, op, indices, rank, tile) : 0;
@@ -243,6 +242,7 @@ static Piece look_at_access(const GpuWalk *walk, const TileOp *op, const TileTyp
     double held = gpu_walk_elements(walk, tile);
     if (vector > held) vector = held;
     if (!rows || vector < 1) vector = 1;
+    piece.whole &= vectors && (odd || grain >= vector * element); /* threads that have less than a vector of 16 bytes ask for no more alignment than that */
     piece.vectors = held / vector;
     piece.pieces = rows && rank > 1 && grain < PREDICATED_BYTES && walk->neighbours ? vector : 1;
     return piece;
@@ -339,12 +339,9 @@ static void count_awaited(GpuWalk *walk, const TileType *tile, const Piece *piec
     walk->work->awaited = gpu_most(walk->work->awaited, awaited);
 }
 
-/* Rows of 16 bits that begin anywhere are loaded element by element, in a branch that makes words of them, and so waits for each (ptx/lowering/widths.c: in
- * loops, but for tiles of one axis). Cycles beyond the first one's. */
-static double wait_for_singles(const GpuWalk *walk, const Piece *piece, const TileType *tile) {
-    enum { OF_SINGLE = 200 }; /* measured: rmsnorm and layernorm_backward of 4093 x 1037 */
-    bool waits = piece->pieces > 1 && walk->loops && tile->rank > 1 && tile_scalar_bytes(tile->scalar) < sizeof(uint32_t);
-    return waits ? (gpu_walk_elements(walk, tile) - 1) * OF_SINGLE : 0;
+/* Rows of 16 bits that begin anywhere are loaded element by element (ptx/lowering/widths.c: in loops, but for tiles of one axis), all at once. */
+static bool loads_singles(const GpuWalk *walk, const Piece *piece, const TileType *tile) {
+    return piece->pieces > 1 && walk->loops && tile->rank > 1 && tile_scalar_bytes(tile->scalar) < sizeof(uint32_t);
 }
 
 /* Axes whose bounds are asked for: where a square of an image has one more of one element, for the image, there is nothing to ask. */
@@ -369,9 +366,8 @@ double gpu_walk_load(GpuWalk *walk, const TileOp *op, double begin) {
     if (gpu_by_map(op) && gpu_load_is_added(op)) return do_added(walk, op, begin, tile);
     if (walk->loops == 0 && tile->rank > 1) count_awaited(walk, tile, &piece);
     double tests = piece.tests * (tile_scalar_bytes(tile->scalar) < sizeof(uint32_t) ? OF_TEST : OF_SHARED_TEST) * gpu_most(1, bytes_of_thread(walk, tile) / GPU_VECTOR_BYTES);
-    double singles = wait_for_singles(walk, &piece, tile);
-    walk->work->singles |= singles > 0;
-    return gpu_walk_issue(walk, op, begin, instructions_of_access(walk, &piece, tile) + bounds + tests, GPU_OF_MEMORY + singles);
+    walk->work->singles |= loads_singles(walk, &piece, tile);
+    return gpu_walk_issue(walk, op, begin, instructions_of_access(walk, &piece, tile) + bounds + tests, GPU_OF_MEMORY);
 }
 
 /* Cycles of the multiprocessor for sums of wgmma that go to memory without a way through shared memory, narrower than a sector is for four

@@ -15,7 +15,8 @@ enum {
     FEW_VECTORS = 2,
     MOST_VECTORS = 4,
     INSTRUCTIONS_CYCLE = 4,
-    BLOCK_CYCLES = 145, /* from one block that comes to a multiprocessor to the next, behind those of the first round: an H200 starts 1.6 in a nanosecond */
+    BLOCK_CYCLES = 145, /* from one block of products that comes to a multiprocessor to the next, behind those of the first round: an H200 starts 1.6 in a nanosecond */
+    SMALL_BLOCK_CYCLES = 100, OF_BLOCKS_WARP = 20, /* the same of blocks without products and of their warps, from the launch's beginning: copies of 32 rows of 128 KB take 9.7 us in blocks of one warp and 7.4 in 1,024 blocks of eight */
     CACHED_CODE = 800, /* instructions; what is longer waits for itself, the more the longer */
     LONG_CODE = 8000,
 };
@@ -26,7 +27,7 @@ static const double CLUSTER = 2.0; /* µs until the blocks of clusters have met,
 enum { THREE_WARPGROUPS = 3 * TILE_WARPGROUP_THREADS, FEW_OF_CLUSTERS = 2 };
 
 static const double LAUNCH = 3.0, NEXT_GRID = 1.5, BEHIND_PRODUCTS = 2.5, SHARPNESS = 4, STAYING_SHARPNESS = 6,
-                    ROUND_SHARPNESS = 3, /* of blocks that are all there at a time: they wait together */
+                    ROUND_SHARPNESS = 2.25, NEXT_ROUND_SHARPER = 1.75, /* of blocks that are all there at a time: they wait together */
                     ALONE_SHARPNESS = 12, MULTIPLYING_SHARPNESS = 8, THREE_SHARPNESS = 12, /* of three warpgroups two compute while one waits, */
                     MORE_ISSUED = 1.3, /* if instructions take so much longer than products */
                     LAST_SHARE = 0.5, /* of the longest of uneven programs: so long the last blocks of a multiprocessor have fewer beside them */
@@ -446,6 +447,16 @@ static double sharpness_of_few(TileFunc *phase, double blocks) {
     return loops || has_products(phase) || blocks >= 4 ? INFINITY : OF_BLOCKS[(int)blocks]; /* infinite: it is as sharp as for other reasons */
 }
 
+/* Blocks that come together load, wait and compute together, the less so the more rounds of them there are. */
+static double sharpness_of_rounds(double rounds) { return least(SHARPNESS, ROUND_SHARPNESS + NEXT_ROUND_SHARPER * most(0, rounds - 1)); }
+
+/* Cycles of a multiprocessor until all of its blocks have come: none loads anything before that. */
+static double coming_of(TileFunc *phase, double busiest, double blocks) {
+    if (phase->resident) return 0;
+    if (has_products(phase)) return most(0, busiest - blocks) * BLOCK_CYCLES;
+    return busiest * (SMALL_BLOCK_CYCLES + OF_BLOCKS_WARP * (double)phase->threads / TILE_WARP_THREADS);
+}
+
 /* ---- products of blocks that do not stay ---- */
 
 /* Cycles in which a multiprocessor that has one such block at a time loads nothing: at the end of one, and at the beginning of the next. */
@@ -481,7 +492,7 @@ static bool estimate_phase(const TilePtxTarget *target, TileFunc *phase, const T
     double memory = moved / (target->memory_gbs * 1e3), port = busiest > 1 ? busiest * work.port : work.longest_port; /* alone, as long as a whole tile's takes */
     port = (port + (wgmma ? between_blocks(phase, &work, rounds, blocks) : 0)) / microsecond;
     double compute = issue + tensor - 0.5 * least(issue, tensor);
-    double coming = phase->resident ? 0 : most(0, busiest - blocks) * BLOCK_CYCLES / microsecond;
+    double coming = coming_of(phase, busiest, blocks) / microsecond;
     memory = most(memory, port) * (1 + OF_VECTOR * least(most(0, work.vectors - FEW_VECTORS), MOST_VECTORS - FEW_VECTORS));
     note_tensors(whole, phase, extents, &work, programs);
     estimate->splits |= splits_sums(phase, last);
@@ -491,7 +502,7 @@ static bool estimate_phase(const TilePtxTarget *target, TileFunc *phase, const T
     /* Warps of one block that multiply-add and compute with the sums wait for little else than their own instructions. */
     bool alone = blocks < 2 && work.uses_sums && gpu_find_sums(phase, &phase->body).count;
     bool three = wgmma && !stays && phase->threads == THREE_WARPGROUPS && issue > MORE_ISSUED * tensor;
-    double sharpness = stays ? STAYING_SHARPNESS : three ? THREE_SHARPNESS : alone ? ALONE_SHARPNESS : work.multiplies ? MULTIPLYING_SHARPNESS : rounds <= 1 && !has_products(phase) ? ROUND_SHARPNESS : SHARPNESS;
+    double sharpness = stays ? STAYING_SHARPNESS : three ? THREE_SHARPNESS : alone ? ALONE_SHARPNESS : work.multiplies ? MULTIPLYING_SHARPNESS : has_products(phase) ? SHARPNESS : sharpness_of_rounds(busiest / blocks);
     sharpness = least(sharpness, rounds > 1 ? sharpness_of_few(phase, blocks) : sharpness);
     double time = pow(pow(memory, sharpness) + pow(compute, sharpness) + pow(waiting, sharpness) + pow(coming, sharpness),
                       1 / sharpness);

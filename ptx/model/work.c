@@ -317,7 +317,7 @@ static double ready_outside(const GpuWalk *walk, const TileOp *loop, const TileB
 /* Iterations of a loop follow one another at least so far apart that what they copy ahead arrives. A loop waits for its
  * first tiles, unless warps of their own have them copied, which go from one loop to the next. */
 static double do_for(GpuWalk *walk, const TileOp *loop, double begin) {
-    bool flows = walk->flows;
+    bool flows = walk->flows, neighbours = walk->neighbours;
     double carried = walk->carried, copied = walk->copied, slots = walk->slots;
     begin = gpu_walk_ready(walk, loop, begin);
     begin = ready_outside(walk, loop, &loop->regions[0], begin);
@@ -326,6 +326,7 @@ static double do_for(GpuWalk *walk, const TileOp *loop, double begin) {
     for (unsigned i = 0; i < loop->result_count; i++) walk->carried += gpu_walk_registers(walk, &loop->results[i]);
     walk->copied = walk->slots = 0;
     walk->flows = false;
+    walk->neighbours &= walk->products || !gpu_only_stores(loop);
     walk->loops += !tile_loop_is_of_programs(loop);
     double body = do_iterations(walk, loop, begin, runs);
     double fill = walk->slots > 0 ? GPU_OF_MEMORY + walk->copied / GPU_PORT_BYTES_CYCLE : 0;
@@ -340,6 +341,7 @@ static double do_for(GpuWalk *walk, const TileOp *loop, double begin) {
     walk->copied = copied;
     walk->slots = slots;
     walk->flows = flows;
+    walk->neighbours = neighbours;
     for (unsigned i = 0; i < loop->result_count; i++) walk->ready[loop->results[i].number] = end;
     return end;
 }

@@ -8,6 +8,25 @@ here=$(mktemp -d)
 trap 'rm -rf "$here"' EXIT
 failed=0
 
+cat >"$here/turns.tile" <<'TEXT'
+/// Programs take turns: each warpgroup stores rows of its own.
+kernel turned[T: bf16](x: in T[B, H, W, C], wt: in T[R, S, C, O], y: out T[B, H, W, O])
+    tune BM in {128}, BO in {64}, warps in {4, 8}, turns in {2}
+{
+    grid (m, o) in (tiles(B * H * W, BM), tiles(O, BO)) {
+        let at = m.idx
+        let (b, h, w) = (at / (H * W), at / W % H, at % W)
+        var acc = zeros[BM, BO](f32)
+        for i in 0..R {
+            for j in 0..S {
+                for c in tiles(C, 64) { acc = dot((x[b, h + i - 1, w + j - 1, c] else 0), wt[i, j, c, o], acc) }
+            }
+        }
+        y[b, h, w, o] = T(acc)
+    }
+}
+TEXT
+
 # numbers NAME SEED EXTENTS..: a file of bf16 with -2 .. 2
 numbers() {
     python3 - "$here/$1.npy" "$2" "$3" <<'PY'
@@ -26,6 +45,7 @@ PY
 
 # same WHAT KERNEL ARGUMENTS RESULT SETTINGS
 same() {
+    [ "$2" = turned ] && library="$here/turns.tile"
     for target in "--target=sm_90a --emulate" "--target=cpu"; do
         settings=$5
         [ "$target" = --target=cpu ] && settings=
@@ -70,6 +90,12 @@ forward 1 2 260 16 1 2 8 2 260 1 1 -191 64 # the furthest offset, and the one be
 backward 3 7 7 16 3 3 64 1 1 192
 backward 5 3 5 8 2 3 72 1 1 128
 backward 1 2 150 8 1 3 16 80 80 64 # offsets in front of the corner
+
+numbers x 5 7,7,5,16
+numbers wt 6 3,3,16,16
+for warps in 4 8; do
+    same "turned by $warps" turned "x=$here/x.npy:bf16 wt=$here/wt.npy:bf16" "y=[7,7,5,16]" "BM=128 BO=64 warps=$warps turns=2"
+done
 
 [ "$failed" = 0 ] && echo "positions: all bits are those of the CPU"
 exit $failed

@@ -164,7 +164,8 @@ static TileValue *sum_of_added(TileBuilder *b, const GpuPositionAxis *axis) {
         if (!sum && axis->minus[i]) sum = tile_build_i64(b, 0);
         sum = sum ? tile_build_binary(b, axis->minus[i] ? TILE_OP_SUB : TILE_OP_ADD, sum, axis->added[i]) : axis->added[i];
     }
-    return sum ? sum : tile_build_i64(b, 0);
+    if (!sum) return tile_build_i64(b, axis->constant);
+    return axis->constant ? tile_build_binary(b, TILE_OP_ADD, sum, tile_build_i64(b, axis->constant)) : sum;
 }
 
 /* The access with positions in place of index tiles. */

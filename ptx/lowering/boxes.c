@@ -23,7 +23,6 @@ typedef struct Boxes {
     int64_t blocks;       /* of a cluster, each of which copies a part for all: 1: each copies for itself */
     TileName cache;       /* the L2 cache's policy */
     GpuCopyParts parts;
-    TileValue *position[TILE_MAX_TENSOR_RANK]; /* i32: the first one of this box along each dimension; NULL: that of the tile */
     TileValue *single;    /* of positions: the map whose boxes are one of them; else NULL */
     TileValue *row, *column; /* where the part of this block, or of this warpgroup, begins, i32; NULL: at 0 */
     TileValue *place;        /* i64: the byte where that lies; NULL: all store together */
@@ -127,17 +126,6 @@ static TileValue *offset_of_positions(Gpu *gpu, const Boxes *boxes, unsigned axi
     return tile_build_convert(&gpu->b, gpu_binary(gpu, TILE_OP_SUB, added, gpu_i64(gpu, boxes->map.corner[axis])), TILE_I32);
 }
 
-/* The index along a dimension of the position that lies so many behind the first one, of which `rest` goes on in the dimension before. */
-static TileValue *index_of_position(Gpu *gpu, const TileAccessIndex *position, bool first, TileValue **rest) {
-    TileValue *number = gpu_binary(gpu, TILE_OP_ADD, gpu_value(gpu, position->first), *rest), *count = gpu_value(gpu, position->hi);
-    if (!first) {
-        *rest = gpu_binary(gpu, TILE_OP_DIV, number, count);
-        number = gpu_binary(gpu, TILE_OP_REM, number, count);
-    }
-    TileValue *index = gpu_binary(gpu, TILE_OP_MUL, number, gpu_value(gpu, position->step));
-    return in_word(gpu, gpu_binary(gpu, TILE_OP_ADD, index, gpu_value(gpu, position->lo)));
-}
-
 /* An op with `fixed` operands, and the coordinates of the box behind them. */
 static void build_box(Gpu *gpu, TileOpId id, const Boxes *boxes, TileValue *const *fixed, unsigned count, int64_t row,
                       int64_t column) {
@@ -147,7 +135,7 @@ static void build_box(Gpu *gpu, TileOpId id, const Boxes *boxes, TileValue *cons
     for (unsigned d = 0; d < boxes->rank; d++) {
         int axis = boxes->indices[d].axis;
         if (boxes->indices[d].kind == TILE_ACCESS_POSITION) {
-            operands[count + d] = boxes->position[d] ? boxes->position[d] : first_position(gpu, boxes, d);
+            operands[count + d] = first_position(gpu, boxes, d);
             continue;
         }
         int64_t step = tile_map_step(&boxes->map, d) / (axis == 0 ? boxes->apart : 1), more = axis + 1 == (int)boxes->tile->rank ? column : axis ? 0 : row * step;
@@ -170,28 +158,16 @@ static void build_box(Gpu *gpu, TileOpId id, const Boxes *boxes, TileValue *cons
 static TileValue *begins_inside(Gpu *gpu, const Boxes *boxes, int axis, int64_t at) {
     TileValue *inside = NULL, *first = gpu_i64(gpu, at);
     if (axis == 0 && boxes->row) first = gpu_binary(gpu, TILE_OP_ADD, first, tile_build_convert(&gpu->b, boxes->row, TILE_I64));
-    if (axis == 0 && boxes->map.positions) {
-        TileValue *image = boxes->position[0] ? tile_build_convert(&gpu->b, boxes->position[0], TILE_I64) : gpu_value(gpu, boxes->indices[0].first);
-        return gpu_binary(gpu, TILE_OP_LT, image, gpu_value(gpu, boxes->indices[0].hi));
-    }
+    if (axis == 0 && boxes->map.positions) return gpu_binary(gpu, TILE_OP_LT, gpu_value(gpu, boxes->indices[0].first), gpu_value(gpu, boxes->indices[0].hi));
     for (unsigned d = 0; d < boxes->rank; d++)
         if (boxes->indices[d].axis == axis) inside = gpu_binary(gpu, TILE_OP_LT, first, gpu_value(gpu, boxes->indices[d].hi));
     return inside;
 }
 
-/* The positions from which rows of a warpgroup's own go. */
-static void find_positions(Gpu *gpu, Boxes *boxes, int64_t row) {
-    TileValue *rest = gpu_i64(gpu, row);
-    if (boxes->row) rest = gpu_binary(gpu, TILE_OP_ADD, rest, tile_build_convert(&gpu->b, boxes->row, TILE_I64));
-    for (unsigned d = boxes->rank - 1; d-- > 0;) boxes->position[d] = index_of_position(gpu, &boxes->indices[d], !d, &rest);
-}
-
 /* A box that is stored begins in the tensor. */
-static void store_box(Gpu *gpu, const Boxes *all, TileValue *const *fixed, int64_t row, int64_t column) {
+static void store_box(Gpu *gpu, const Boxes *boxes, TileValue *const *fixed, int64_t row, int64_t column) {
     TileBuilder outer;
-    Boxes own = *all, *boxes = &own;
     int last = (int)boxes->tile->rank - 1;
-    if (boxes->map.positions && (row || boxes->row)) find_positions(gpu, boxes, row);
     TileValue *inside = NULL;
     for (int axis = 0; axis <= last; axis++)
         inside = gpu_and(gpu, inside, begins_inside(gpu, boxes, axis, axis == last ? column : axis ? 0 : row));
@@ -260,6 +236,17 @@ static TileValue *has_corners(Gpu *gpu, const TileOp *op, const Boxes *boxes) {
         fits = gpu_and(gpu, fits, is_between(gpu, gpu_value(gpu, boxes->indices[d].lo), corner, corner + most - 1));
     }
     return fits;
+}
+
+/* The index along a dimension of the position that lies so many behind the first one, of which `rest` goes on in the dimension before. */
+static TileValue *index_of_position(Gpu *gpu, const TileAccessIndex *position, bool first, TileValue **rest) {
+    TileValue *number = gpu_binary(gpu, TILE_OP_ADD, gpu_value(gpu, position->first), *rest), *count = gpu_value(gpu, position->hi);
+    if (!first) {
+        *rest = gpu_binary(gpu, TILE_OP_DIV, number, count);
+        number = gpu_binary(gpu, TILE_OP_REM, number, count);
+    }
+    TileValue *index = gpu_binary(gpu, TILE_OP_MUL, number, gpu_value(gpu, position->step));
+    return in_word(gpu, gpu_binary(gpu, TILE_OP_ADD, index, gpu_value(gpu, position->lo)));
 }
 
 /* A box for each position, in a loop. */
@@ -344,7 +331,8 @@ static bool deals_rows(const TileLayout *layout, int64_t groups) {
 static int64_t count_storing(const Gpu *gpu, const TileOp *store) {
     const TileType *tile = tile_op_named(store, TILE_OPERAND_VALUE)->type;
     int64_t groups = gpu->groups_in_turn;
-    bool apart = groups > 1 && tile->rank == 2 && tile->extent[0] % (groups * GROUP_ROWS) == 0 && deals_rows(tile->layout, groups);
+    bool positions = tile_op_get(store, TILE_ATTRIBUTE_ACCESS)->integers[0] == TILE_ACCESS_POSITION; /* one box of all rows */
+    bool apart = groups > 1 && !positions && tile->rank == 2 && tile->extent[0] % (groups * GROUP_ROWS) == 0 && deals_rows(tile->layout, groups);
     return apart ? groups : 1;
 }
 

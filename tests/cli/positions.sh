@@ -9,7 +9,7 @@ trap 'rm -rf "$here"' EXIT
 failed=0
 
 cat >"$here/turns.tile" <<'TEXT'
-/// Programs take turns: each warpgroup stores rows of its own.
+/// Programs that take turns, and windows around each position.
 kernel turned[T: bf16](x: in T[B, H, W, C], wt: in T[R, S, C, O], y: out T[B, H, W, O])
     tune BM in {128}, BO in {64}, warps in {4, 8}, turns in {2}
 {

@@ -175,6 +175,13 @@ IMAGES = MET | {"B": [3, 2, 5], "H": [5, 2, 3], "W": [4, 1, 3], "C": [8, 16], "R
 SQUARES = {"BB=32 BP=2 BQ=2 BO=64 BC=64 WINDOWS=2": IMAGES | {"C": [3, 1, 8]},
            "BB=4 BP=4 BQ=4 BO=64 BC=64": IMAGES, "BB=64 BP=1 BQ=1 BO=64 BC=64": IMAGES, "BB=32 BP=2 BQ=2 BO=64 BC=64": IMAGES}
 SQUARES_BACK = {"BB=4 BH=4 BW=4 BC=64 BO=64": IMAGES, "BB=128 BH=1 BW=1 BC=64 BO=64": IMAGES}
+# Positions of all images one after the other, which maps in mode im2col copy where they have corners for them, and boxes of one position where not: dilations and
+# paddings that are too far, also of rows.
+FOLLOWING = IMAGES | {"B": [3, 1, 7], "H": [5, 2, 3], "W": [4, 1, 7], "P": [5, 2, 3], "Q": [4, 1, 7], "C": [16, 72], "O": [8, 64],
+                      "X": [1, 2, 3], "Y": [1, 0, 100, -1], "Z": [1, 0, 2, -2, 70, 2**62]}
+FOLLOWED = {"BB=1 BP=0 BQ=64 BO=64 BC=64": FOLLOWING, "BB=1 BP=0 BQ=192 BO=64 BC=64": FOLLOWING | {"W": [150, 4], "Q": [4, 400], "B": [1, 2]}}
+FOLLOWED_BACK = {"BB=1 BH=0 BW=64 BC=64 BO=64": FOLLOWING | {"C": [8, 64], "O": [8, 72]},
+                 "BB=1 BH=0 BW=128 BC=64 BO=64": FOLLOWING | {"C": [64, 8], "O": [64, 8], "H": [5, 1], "W": [1, 200]}}
 # Blocks that divide dy, where no position of x is left out.
 DIVIDING = MET | {"X": [1, 2], "Y": [1, -1], "Z": [0, 1], "C": [8, 16], "O": [8], "R": [1, 2], "S": [1, 2]}
 DIVIDED = {"BC=64 BO=64 BB=1 BP=8 BQ=8 WINDOWS=2": DIVIDING | {"B": [1, 2], "P": [8, 3], "Q": [8, 5], "C": [3, 1]},
@@ -491,6 +498,9 @@ KERNELS = [
     Kernel("conv:conv2d", [(name, PLAIN) for name, _ in CONVOLVED], SQUARES, types=["f16", "bf16"], budget=10, gpus=["sm_90a"]),
     Kernel("conv:conv2d_input_gradient", [("dy", PLAIN), ("wt", PLAIN), ("dx", PLAIN)], SQUARES_BACK, types=["f16", "bf16"],
            budget=10, gpus=["sm_90a"]),
+    Kernel("conv:conv2d", [(name, PLAIN) for name, _ in CONVOLVED], FOLLOWED, types=["f16", "bf16"], budget=14, gpus=["sm_90a"]),
+    Kernel("conv:conv2d_input_gradient", [("dy", PLAIN), ("wt", PLAIN), ("dx", PLAIN)], FOLLOWED_BACK, types=["f16", "bf16"],
+           budget=14, gpus=["sm_90a"]),
     Kernel("conv:conv2d_weight_gradient", [("x", PLAIN), ("dy", PLAIN), ("dwt", PLAIN)], DIVIDED, types=["f16", "bf16"],
            budget=10, gpus=["sm_90a"]),
     Kernel("conv:conv2d_weight_gradient", [("x", "in"), ("dy", "in"), ("dwt", "out")], WEIGHT_GRADIENT, budget=52),

@@ -42,6 +42,8 @@ enum { ENOUGH_BLOCKS = 4 };
 static const double WORTH_TWO = 0.985;
 /* Nor are other numbers of warps. */
 static const double WORTH_WARPS = 0.975, COMPUTES_LESS = 0.9, FAR_LESS = 0.67;
+/* Nor is a grid that is not split, with more warps, in place of one that is. */
+static const double WORTH_WHOLE = 0.91;
 
 typedef struct Choice {
     bool possible;
@@ -220,7 +222,7 @@ static size_t best_plain(const Question *question, const Candidates *out) {
 static void try_whole(const Question *question, TileArena *arena, Candidates *out) {
     size_t split = out->chosen, plain = best_plain(question, out), first = out->items.count;
     if (!out->items.items[split].schedule.least_programs || plain == SIZE_MAX || !leaves_warps(question, out, plain)) return;
-    double best = WORTH_MORE_WARPS * out->items.items[split].estimate.time;
+    double best = WORTH_WHOLE * out->items.items[split].estimate.time;
     out->chosen = plain;
     try_warps(question, false, arena, out);
     out->chosen = split;

@@ -28,6 +28,7 @@ typedef struct Access {
     bool has_mask;
     ExecValue mask;
     unsigned first_operand; /* the first index */
+    const Axis *positions;  /* the axis of positions; NULL: there is none */
     bool flat;              /* the last index counts the elements of several dimensions, `elements` in all */
     int64_t elements;
 } Access;
@@ -196,6 +197,7 @@ static bool read_access(TileExecutor *e, const ExecInstruction *in, const TileTy
             operand += 4;
             if (gathered) continue;
             gathered = &a->axes[next++];
+            a->positions = gathered;
             if (!take_positions(e, in, a, gathered)) return false;
             continue;
         }
@@ -298,6 +300,13 @@ static bool walk(TileExecutor *e, const ExecInstruction *in, const Access *a, La
     }
 }
 
+/* Is the lane's position outside of the tensor, where what is loaded is 0? */
+static bool is_outside(const Access *a, uint32_t lane) {
+    for (unsigned i = a->rank; i-- > 0; lane /= a->axes[i].extent)
+        if (&a->axes[i] == a->positions) return a->positions->state[lane % a->axes[i].extent] != VALID;
+    return false;
+}
+
 static bool load_lane(TileExecutor *e, const ExecInstruction *in, const Access *a, uint32_t lane, int64_t offset,
                       bool valid) {
     ExecValue result = tile_exec_result(e, in);
@@ -310,6 +319,8 @@ static bool load_lane(TileExecutor *e, const ExecInstruction *in, const Access *
         uint32_t from = fill.count > 1 ? lane : 0;
         result.lanes[lane] = fill.lanes[from];
         poison = tile_exec_poisoned(fill, from);
+    } else if (is_outside(a, lane)) {
+        result.lanes[lane] = poison = 0;
     } else {
         result.lanes[lane] = tile_scalar_mask(a->type->scalar);
     }

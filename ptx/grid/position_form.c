@@ -81,7 +81,14 @@ static TileValue *without_added(TileValue *index, GpuPositionAxis *axis) {
     for (;;) {
         const TileOp *op = index->op;
         if (!op || (op->id != TILE_OP_ADD && op->id != TILE_OP_SUB)) return index;
-        bool minus = op->id == TILE_OP_SUB, left = !minus && splatted(tile_op_operand(op, 0));
+        int64_t constant;
+        bool minus = op->id == TILE_OP_SUB;
+        if (tile_value_integer(tile_op_operand(op, 1), &constant) && constant > INT32_MIN && constant < INT32_MAX) {
+            axis->constant += minus ? -constant : constant;
+            index = tile_op_operand(op, 0);
+            continue;
+        }
+        bool left = !minus && splatted(tile_op_operand(op, 0));
         TileValue *added = splatted(tile_op_operand(op, left ? 0 : 1));
         if (tile_value_def(tile_op_operand(op, left ? 1 : 0), TILE_OP_IOTA)) return index;
         if (!added || axis->added_count == GPU_MOST_ADDED) return NULL;
@@ -106,7 +113,7 @@ static const char *read_axis(Form *form, unsigned dimension, TileValue *index) {
     GpuPositionAxis *axis = &form->found->axes[dimension];
     index = without_added(index, axis);
     if (index && dimension) index = without_step(index, &axis->step);
-    if (!index || (!dimension && axis->added_count)) return "its rows are not those of quotients and remainders of one number";
+    if (!index || (!dimension && (axis->added_count || axis->constant))) return "its rows are not those of quotients and remainders of one number";
     if (!dimension) axis->step = 1;
     if (axis->step < 1 || axis->step > TILE_MAP_MOST_STEP) return "its positions have a step of more than 8";
     const TileOp *rest = dimension ? tile_value_def(index, TILE_OP_REM) : NULL;

@@ -9,7 +9,7 @@ enum { GPU_MOST_ADDED = 4 };
 /* A dimension that lanes go through: base * step + what is added, base being the remainder of the lane's number, divided, by `count`. */
 typedef struct GpuPositionAxis {
     TileValue *count; /* NULL: of the first dimension, which has no end */
-    int64_t step;
+    int64_t step, constant; /* the latter is added, too */
     TileValue *added[GPU_MOST_ADDED];
     bool minus[GPU_MOST_ADDED]; /* it is subtracted */
     unsigned added_count;

@@ -3,6 +3,7 @@
  * a place in a window is added, and what lies outside is 0. What is stored along such positions is stored so, too: no lane then
  * divides, and nothing is asked but where positions end.
  *
+ * Run: --passes=gpu-positions,dce --target=sm_90a
  * Before:
  *     func kernel tile @k(%x: tensor<f16, 3, in> {map}, %w: tensor<f16, 2, in> {map}, %y: tensor<f32, 2, out> {noalias}, %n: tensor<f32, 1, in>) {
  *       %B = dim %x {axis = 0} : i64
@@ -56,7 +57,38 @@
  *       return
  *     }
  * After:
- *     nothing
+ *     func kernel tile @k(%x: tensor<f16, 3, in> {map, asked_map}, %w: tensor<f16, 2, in> {map}, %y: tensor<f32, 2, out> {noalias}, %n:
+ *         tensor<f32, 1, in>) {
+ *       %B = dim %x {axis = 0} : i64
+ *       %Q = dim %n {axis = 0} : i64
+ *       %all = mul %B, %Q : i64
+ *       %zero = const {value = 0} : i64
+ *       %one = const {value = 1} : i64
+ *       %three = const {value = 3} : i64
+ *       %0 = const {value = 64} : i64
+ *       %acc = const {value = 0.0} : f32[64, 64]
+ *       grid %one (%m: i64) {
+ *         %first = mul %m, %0 : i64
+ *         %1 = rem %first, %Q : i64
+ *         %2 = div %first, %Q : i64
+ *         %left = sub %all, %first : i64
+ *         %hi = min %left, %0 : i64
+ *         %s = for %zero, %three, %one, %acc : f32[64, 64] (%j: i64, %t: f32[64, 64]) {
+ *           %3 = const {value = 1} : i64
+ *           %4 = const {value = 0} : i64
+ *           %5 = dim %x {axis = 0} : i64
+ *           %6 = const {value = 1} : i64
+ *           %v = load_tile %x, %2, %3, %4, %5, %1, %6, %j, %Q, %zero, %one, %zero, %0 {access = [position, position, range]} : f16[64,
+ *               64]
+ *           %u = load_tile %w, %zero, %one, %zero, %0, %zero, %one, %zero, %0 {access = [range, range]} : f16[64, 64]
+ *           %r = dot %v, %u, %t : f32[64, 64]
+ *           yield %r
+ *         }
+ *         store_tile %y, %s, %first, %one, %zero, %hi, %zero, %one, %zero, %0 {access = [range, range]}
+ *         yield
+ *       }
+ *       return
+ *     }
  * Needs: gpu-pack, which copies what no map describes. Keeps: tile form. Cost: linear in the ops. */
 #include "base/tensor_map.h"
 #include "lang/ir/build.h"
@@ -127,9 +159,13 @@ static TileValue *first_number(TileBuilder *access, const GpuPositions *position
 }
 
 static TileValue *sum_of_added(TileBuilder *b, const GpuPositionAxis *axis) {
-    TileValue *sum = tile_build_i64(b, 0);
-    for (unsigned i = 0; i < axis->added_count; i++) sum = tile_build_binary(b, axis->minus[i] ? TILE_OP_SUB : TILE_OP_ADD, sum, axis->added[i]);
-    return sum;
+    TileValue *sum = NULL;
+    for (unsigned i = axis->added_count; i-- > 0;) {
+        if (!sum && axis->minus[i]) sum = tile_build_i64(b, 0);
+        sum = sum ? tile_build_binary(b, axis->minus[i] ? TILE_OP_SUB : TILE_OP_ADD, sum, axis->added[i]) : axis->added[i];
+    }
+    if (!sum) return tile_build_i64(b, axis->constant);
+    return axis->constant ? tile_build_binary(b, TILE_OP_ADD, sum, tile_build_i64(b, axis->constant)) : sum;
 }
 
 /* The access with positions in place of index tiles. */

@@ -331,7 +331,7 @@ static bool deals_rows(const TileLayout *layout, int64_t groups) {
 static int64_t count_storing(const Gpu *gpu, const TileOp *store) {
     const TileType *tile = tile_op_named(store, TILE_OPERAND_VALUE)->type;
     int64_t groups = gpu->groups_in_turn;
-    bool positions = tile_op_get(store, TILE_ATTRIBUTE_ACCESS)->integers[0] == TILE_ACCESS_POSITION;
+    bool positions = tile_op_get(store, TILE_ATTRIBUTE_ACCESS)->integers[0] == TILE_ACCESS_POSITION; /* one box of all rows */
     bool apart = groups > 1 && !positions && tile->rank == 2 && tile->extent[0] % (groups * GROUP_ROWS) == 0 && deals_rows(tile->layout, groups);
     return apart ? groups : 1;
 }

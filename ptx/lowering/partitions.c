@@ -14,7 +14,7 @@ typedef struct Registers {
 /* What warps that copy have copied. One of positions has a place, a number and a bound along each axis of the images: as much as three others. */
 enum { OF_POSITIONS = 3 };
 typedef struct Copies {
-    int64_t tiles, vectors;
+    int64_t tiles, vectors, positions;
 } Copies;
 
 static void count_copy(TileOp *op, void *state) {
@@ -23,6 +23,7 @@ static void count_copy(TileOp *op, void *state) {
     bool vector = tile_op_get(op, TILE_ATTRIBUTE_TYPES)->types[0]->rank == 1;
     bool positions = tile_op_get(op, TILE_ATTRIBUTE_ACCESS)->integers[0] == TILE_ACCESS_POSITION;
     *(vector ? &copies->vectors : &copies->tiles) += positions ? OF_POSITIONS : 1;
+    copies->positions += positions;
 }
 
 /* Bytes of the tiles that threads read from slots, to compute what products take. */
@@ -142,7 +143,9 @@ static Registers share_registers(const Gpu *gpu, const TileOp *partitions) {
         if (kept < least || kept >= each || !have_enough(gpu, multiplying, most, WANTED[i][1])) kept = 0;
     }
     if (!kept) kept = least;
-    return (Registers){(uint32_t)each, (uint32_t)gpu_multiplying_registers(target, multiplying, copying, kept), (uint32_t)kept};
+    int64_t more = gpu_multiplying_registers(target, multiplying, copying, kept), left = each - (more - each) * multiplying / copying;
+    if (copies.positions && left > kept) kept = left & ~INT64_C(7); /* those that warps that multiply cannot have */
+    return (Registers){(uint32_t)each, (uint32_t)more, (uint32_t)kept};
 }
 
 static void set_registers(Gpu *gpu, uint32_t registers, bool release) {

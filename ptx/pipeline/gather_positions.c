@@ -15,7 +15,37 @@
  *       return
  *     }
  * After:
- *     nothing
+ *     func phase tile @k.0(%x: tensor<f16, 3, in> {role = data, argument = 0}, %y: tensor<f16, 2, out> {role = data, argument = 1},
+ *         %begin: i64 {role = begin}, %end: i64 {role = end}) threads = 32 {
+ *       %B = dim %x {axis = 0} : i64
+ *       %Q = dim %y {axis = 0} : i64
+ *       %zero = const {value = 0} : i64
+ *       %one = const {value = 1} : i64
+ *       %n = const {value = 8} : i64
+ *       %0 = iota {axis = 0} : i64[8]
+ *       %1 = splat %begin : i64[8]
+ *       %2 = add %0, %1 : i64[8]
+ *       %3 = splat %Q : i64[8]
+ *       %4 = rem %2, %3 : i64[8]
+ *       %5 = div %2, %3 : i64[8]
+ *       %6 = const {value = 0} : i64[8]
+ *       %7 = ge %4, %6 : bool[8]
+ *       %8 = dim %x {axis = 1} : i64
+ *       %9 = splat %8 : i64[8]
+ *       %10 = lt %4, %9 : bool[8]
+ *       %11 = and %7, %10 : bool[8]
+ *       %12 = ge %5, %6 : bool[8]
+ *       %13 = splat %B : i64[8]
+ *       %14 = lt %5, %13 : bool[8]
+ *       %15 = and %12, %14 : bool[8]
+ *       %16 = and %11, %15 : bool[8]
+ *       %17 = reshape %16 : bool[8, 1]
+ *       %18 = broadcast %17 : bool[8, 8]
+ *       %19 = const {value = 0.0} : f16
+ *       %t = load_tile %x, %5, %4, %zero, %one, %zero, %n, %18, %19 {access = [gather, gather, range], parts = [mask, fill]} : f16[8, 8]
+ *       store_tile %y, %t, %zero, %one, %zero, %n, %zero, %one, %zero, %n {access = [range, range]}
+ *       return
+ *     }
  * Needs: gpu-channels, behind which no load is copied any more. Keeps: tile form. Cost: linear. */
 #include "lang/ir/build.h"
 #include "lang/ir/operands.h"

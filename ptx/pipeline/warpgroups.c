@@ -49,8 +49,8 @@
 #include "ptx/target/map.h"
 
 enum { GROUP_WARPS = 4, GROUP_ROWS = 64, K_BYTES = 32, MOST_GROUPS = 4, THREE = 3 };
-/* Steps of k of 8-bit floats whose sum may have 14 bits. */
-enum { MOST_UNPROMOTED = 128 };
+/* Steps of k of 8-bit floats whose sum may have 14 bits; registers for the numbers of positions. */
+enum { MOST_UNPROMOTED = 128, OF_PLACES = 32 };
 
 typedef struct Warpgroups {
     TilePassContext *context;
@@ -67,7 +67,7 @@ typedef struct Warpgroups {
     int64_t slots;          /* for what loops load, so that products do not wait for copies; 0: no loop has products */
     int64_t stored_in_turn; /* of all stores of all programs that are to take turns */
     int64_t put;            /* bytes of second operands that are computed on their way */
-    int64_t copies;         /* loads by maps */
+    int64_t copies, places; /* loads by maps; registers for the numbers of positions that a map stores */
     int64_t computed;       /* bytes of such loads that threads read to compute what products take */
     /* Of what is loaded beside products, in no iteration of theirs: values for each column, for each row, for each sum. */
     int64_t column_values, row_values, sum_values;
@@ -289,7 +289,7 @@ static bool have_registers(const Warpgroups *w, int64_t groups, int64_t turns, i
     const TilePtxTarget *target = tile_ptx_target_of(w->context->target);
     int64_t group = GROUP_WARPS * TILE_WARP_THREADS;
     int64_t each = gpu_multiplying_registers(target, turns * groups * group, group, gpu_copying_registers(w->copies, turns * groups * group));
-    int64_t others = w->promoted + ADDRESSES + (w->count > 1 ? BETWEEN : 0);
+    int64_t others = w->promoted + w->places + ADDRESSES + (w->count > 1 ? BETWEEN : 0);
     return w->sums + computed / (int64_t)sizeof(uint32_t) <= groups * group * (each - others);
 }
 
@@ -410,6 +410,7 @@ static void add_bytes(TileOp *op, void *state) {
     const TileType *tile = store ? tile_op_named(op, TILE_OPERAND_VALUE)->type : op->results[0].type;
     if (!store && gpu_load_is_added(op)) return;
     w->copies += !store && tile->rank > 1; /* a vector begins where a tile does */
+    if (store && tile_op_get(op, TILE_ATTRIBUTE_ACCESS)->integers[0] == TILE_ACCESS_POSITION) w->places = OF_PLACES;
     if (!store && gpu_load_is_computed(op)) w->computed += tile_type_lanes(tile) * tile_scalar_bytes(tile->scalar);
     int64_t *loaded = is_in_loop(op) ? &w->loaded : &w->loaded_once;
     if (!store) *loaded += gpu_shared_bytes(gpu_slot_type(w->context->module->context, op));

@@ -78,7 +78,7 @@ static void compile_all(Trial *trial) {
     unsigned count;
     const TilePtxTarget *targets = tile_ptx_targets(&count);
     for (unsigned k = 0; k < 2 * BOX_CASES; k++)
-        for (unsigned i = 0; i < count && !(k % 2 && box_cases[k / 2].positions); i++) {
+        for (unsigned i = 0; i < count && !(k % 2 && box_cases[k / 2].positions && !boxes_are_stored(&box_cases[k / 2])); i++) {
             const char *ptx = emit(trial, k / 2, case_text(trial, k / 2, k % 2), &targets[i].target);
             if (ptx) assemble(trial, k / 2, &targets[i].target, ptx);
         }
@@ -252,7 +252,7 @@ static int print_ptx(Trial *trial, const char *target, const char *number) {
         fprintf(stderr, "usage: tile_box_tests [CASE | TARGET CASE]\n");
         return 2;
     }
-    for (unsigned stores = 0; stores < (box_cases[which].positions ? 1 : 2); stores++) {
+    for (unsigned stores = 0; stores < (box_cases[which].positions && !boxes_are_stored(&box_cases[which]) ? 1 : 2); stores++) {
         const char *ptx = emit(trial, (unsigned)which, case_text(trial, (unsigned)which, stores), &found->target);
         if (!ptx) return 1;
         fputs(ptx, stdout);

@@ -103,8 +103,8 @@ static inline void add_coordinates(TileText *text, const Boxes *boxes) {
                          d, d, d, d, d, d, d, d);
 }
 
-static inline void list_coordinates(TileText *text, const Boxes *boxes) {
-    for (uint32_t d = 0; d < boxes_numbers(boxes); d++) tile_text_format(text, ", %%c%u", d);
+static inline void list_coordinates(TileText *text, uint32_t count) {
+    for (uint32_t d = 0; d < count; d++) tile_text_format(text, ", %%c%u", d);
 }
 
 /* `options`: attributes of the copy, " {cache = l2}", or "". */
@@ -118,7 +118,7 @@ static inline const char *boxes_text(TileArena *arena, const Boxes *boxes, const
     tile_text_format(
         &text, "    if %%is0 {\n      mbarrier_arrive %%bar {bytes = %u}\n      copy_tensor %%shared, %%x.map, %%bar",
         boxes_bytes(boxes));
-    list_coordinates(&text, boxes);
+    list_coordinates(&text, boxes_numbers(boxes));
     tile_text_format(&text,
                      "%s\n      yield\n    } {\n      yield\n    }\n    mbarrier_wait %%bar, %%p0\n"
                      "    for %%first, %%bytes, %%step (%%w: i64) {\n"
@@ -141,7 +141,7 @@ static inline const char *boxes_store_text(TileArena *arena, const Boxes *boxes,
                          "    fence_async\n    barrier\n");
     add_coordinates(&text, boxes);
     tile_text_add(&text, "    if %is0 {\n      store_tensor %x.map, %shared");
-    list_coordinates(&text, boxes);
+    list_coordinates(&text, boxes->rank);
     tile_text_format(
         &text, "%s\n%s\n      yield\n    } {\n      yield\n    }\n    yield\n  } {\n    yield\n  }\n  return\n}\n",
         options, wait);
@@ -249,6 +249,9 @@ static const Boxes box_cases[] = {
     {TILE_U8, 3, {1, 1, 128}, 128, {6, 21, 144}, {3024, 144, 1}, {0}, 0, 64, {-300}, {23}},
     {TILE_F64, 3, {1, 1, 10}, 0, {2, 13, 20}, {2080, 160, 8}, {1, 2, 1}, 0, 17, {3}, {1}},
     {TILE_F16, 5, {1, 1, 1, 1, 64}, 128, {3, 4, 5, 6, 72}, {17280, 4320, 864, 144, 2}, {0}, 0, 256, {-1, -3, 2}, {3, 5, 4}},
+    {TILE_BF16, 4, {1, 1, 1, 64}, 128, {5, 7, 6, 72}, {6048, 864, 144, 2}, {0}, 0, 128, {0, 0}, {7, 6}},
+    {TILE_F32, 3, {1, 1, 16}, 64, {3, 9, 32}, {1440, 160, 4}, {0}, 0, 100, {0}, {9}},
+    {TILE_U8, 5, {1, 1, 1, 1, 32}, 32, {2, 3, 2, 4, 32}, {768, 256, 128, 32, 1}, {0}, 0, 30, {0, 0, 0}, {3, 2, 4}},
     {TILE_I32, 5, {1, 1, 1, 1, 4}, 0, {2, 3, 1, 4, 8}, {384, 128, 99, 32, 4}, {1, 1, 2, 3, 1}, 0, 50, {-16, -2, -9}, {4, 2, 4}},
 };
 
@@ -295,11 +298,15 @@ static inline void box_coordinates_inside(const Boxes *boxes, unsigned program, 
         if (at[d] < 0) at[d] = 0;
         if (at[d] >= boxes->extent[d]) at[d] = ((int32_t)boxes->extent[d] - 1) / grain * grain;
     }
+    for (uint32_t d = 0; d < boxes_axes(boxes); d++) at[boxes->rank + d] = 0;
 }
 
-/* Are the tensor's rows multiples of 16 bytes, as stores need them, and has the map a mode for stores? */
+/* Are the tensor's rows multiples of 16 bytes, as stores need them, and do positions go through all elements of images? */
 static inline bool boxes_are_stored(const Boxes *boxes) {
-    return !boxes->positions && boxes->extent[boxes->rank - 1] * (int64_t)tile_scalar_bytes(boxes->scalar) % TILE_MAP_GRAIN == 0;
+    bool all = true; /* elements of an image are positions */
+    for (uint32_t d = 0; d < boxes_axes(boxes); d++)
+        all &= boxes->corner[d] == 0 && boxes->count[d] == boxes->extent[1 + d] && boxes_step(boxes, 1 + d) == 1;
+    return all && boxes->extent[boxes->rank - 1] * (int64_t)tile_scalar_bytes(boxes->scalar) % TILE_MAP_GRAIN == 0;
 }
 
 /* Bytes from the tensor's first element to behind its last one. */

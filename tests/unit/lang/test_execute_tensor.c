@@ -98,7 +98,7 @@ Test(execute_tensor, boxes_are_stored) {
         const Boxes *boxes = &box_cases[i];
         if (!boxes_are_stored(boxes)) continue;
         Run run = prepare(boxes);
-        for (unsigned p = 0; p < BOX_PROGRAMS; p++) box_coordinates_inside(boxes, p, run.at + p * boxes->rank);
+        for (unsigned p = 0; p < BOX_PROGRAMS; p++) box_coordinates_inside(boxes, p, run.at + p * boxes_numbers(boxes));
         size_t bytes = (size_t)boxes_tensor_bytes(boxes);
         unsigned char *expected = malloc(bytes);
         for (size_t k = 0; k < (size_t)BOX_PROGRAMS * run.box_bytes; k++) run.y[k] = (unsigned char)(k % 253);
@@ -106,7 +106,7 @@ Test(execute_tensor, boxes_are_stored) {
             TileText message = {.arena = executing.arena};
             Run one = only(&run, boxes, p);
             memcpy(expected, run.x, bytes);
-            boxes_expect_stored(boxes, run.y + p * run.box_bytes, run.at + p * boxes->rank, expected);
+            boxes_expect_stored(boxes, run.y + p * run.box_bytes, run.at + p * boxes_numbers(boxes), expected);
             cr_assert_eq(execute(boxes_store_text(executing.arena, boxes, "", waits[p % 2]), &one, p % SEEDS, &message),
                          TILE_EXECUTION_DONE, "case %u: %s", i, tile_text_get(&message));
             cr_expect_eq(memcmp(run.x, expected, bytes), 0, "case %u, program %u", i, p);

@@ -289,6 +289,7 @@ static void count_bytes(GpuWalk *walk, const TileOp *op, const Piece *piece) {
     if (tensor->block != &walk->numbers.func->body) return;
     uint32_t argument = walk->numbers.func->parameters[tensor->index].argument;
     walk->work->moved[argument] += walk->times * piece->bytes;
+    if (piece->narrow > 0) walk->work->narrow[argument] += walk->times * piece->bytes;
     count_own(walk, op, argument, piece->bytes);
 }
 

@@ -37,6 +37,7 @@ typedef struct GpuWork {
     double vectors;      /* that a thread stores at once, of tensors that are gone through as they lie in memory */
     double shared;       /* bytes of a block */
     double moved[TILE_MOST_EXTENTS]; /* bytes of each tensor, by argument */
+    double narrow[TILE_MOST_EXTENTS]; /* of them, those in rows of less than a line of the L2 cache, between which others lie */
     double own[TILE_MOST_EXTENTS];   /* of them, those that are different ones: without what loops read again, and what several loops read */
 } GpuWork;
 

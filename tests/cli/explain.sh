@@ -125,14 +125,14 @@ expect 0 '512 threads a block' squares squares 'v=zeros:f32[8192,10000]' w=@
 expect 0 'BN=1024 busy keeping rows: ' squares squares 'v=zeros:f32[8192,8192]' w=@
 expect 0 'BN=1024: ' squares squares 'v=zeros:f32[8192,1024]' w=@
 expect 0 'in 1 warp: ' squares scaled 'x=zeros:f32[32,256,56,56]' 'm=zeros:f32[256]' 'v=zeros:f32[256]' 'a=zeros:f32[256]' 'b=zeros:f32[256]' y=@
-# Programs of which each takes one short row that data choose are computed together, and each thread loads vectors; those of long rows are not.
+# Programs of which each takes one short row that data choose are computed together, and each thread loads vectors; those of few long rows are not.
 taken() {
     TILE_PTXAS=$work/none "$tilec" explain "$stdlib/index.tile:take_rows" T=bf16 "x=zeros:bf16[$1]" "at=zeros:i64[${1%,*}]" "y=@:bf16[$1]" --target=sm_90a |
         grep -e chosen -e 'side by side'
 }
 expect 0 'BD=128 joined to ' taken 262144,128
 expect 0 ' 8 side by side along the last axis' taken 262144,128
-expect 0 'BD=1024: ' taken 512,4096
+expect 0 'BD=1024: ' taken 64,4096
 # Few programs with long rows are shared by the blocks of clusters; those that are many and load their rows again are not.
 chosen_rows() { TILE_PTXAS=$work/none "$tilec" explain "$@" --target=sm_90a | grep chosen; }
 expect 0 ' in clusters of ' chosen_rows "$stdlib/norm.tile:rmsnorm" 'x=zeros:f32[32,65536]' 'gamma=zeros:f32[65536]' y=@ eps=1e-05
@@ -140,6 +140,8 @@ expect 0 ' in clusters of ' chosen_rows "$stdlib/reduce.tile:mean_rows" 'x=zeros
 apart() { chosen_rows "$@" | grep -v clusters; }
 # Nor are those whose rows of 16 bits begin anywhere. Rows of 256 elements are one tile of as many, though most of so small a launch is not the program.
 expect 0 'split for' apart "$stdlib/reduce.tile:sum_columns" 'x=zeros:bf16[1021,1037]' y=@
+# Elements of rows that begin anywhere do not wait for one another, so that tiles need not be rows.
+expect 0 'BM=4 BN=256' chosen_rows "$stdlib/norm.tile:rmsnorm" 'x=zeros:bf16[4093,1037]' 'gamma=zeros:f32[1037]' y=@ eps=1e-05
 expect 0 'BM=1 BN=256' chosen_rows "$stdlib/softmax.tile:softmax" 'x=zeros:f32[64,256]' y=@
 expect 0 'BM=1 BN=1024 warps=0' chosen_rows "$stdlib/reduce.tile:sum_rows" 'x=zeros:bf16[64,1024]' y=@
 expect 0 chosen apart "$stdlib/reduce.tile:mean_rows" 'x=zeros:bf16[1024,65536]' y=@

@@ -37,6 +37,8 @@ static const double WORTH_JOINED = 0.95, WORTH_JOINED_LIGHT = 0.98; /* of progra
 static const double WORTH_KEPT = 0.9;
 /* Nor are grids that are split for more programs than usual, of which each begins and is combined: measured, what is predicted to gain less loses. */
 static const double WORTH_MANY = 0.95;
+/* Nor are others, with grids that combine their parts, where as much is predicted: gradients of parameters of 16384 x 4096 in f32 took 192 us by 528 programs and 134 by 128 that are not split. */
+static const double WORTH_SPLIT = 0.985;
 enum { ENOUGH_BLOCKS = 4 };
 /* Of products by multiply-adds in two blocks of each multiprocessor, beside others that are not the text's own: measured, where less than a sixtieth was predicted they took 1.02 to 1.1 of the time. */
 static const double WORTH_TWO = 0.985;
@@ -137,7 +139,8 @@ static double worth_of(const TileInput *input, const TileInstancePoint *point) {
     if (schedule->cluster) return schedule->turns ? WORTH_CLUSTER_IN_TURN : WORTH_CLUSTER;
     if (schedule->turns) return WORTH_TURNS;
     if (schedule->joined_lanes) return tile_outcome_is_light(point->module) ? WORTH_JOINED_LIGHT : WORTH_JOINED;
-    return blocks_of_split(input, point) > ENOUGH_BLOCKS ? WORTH_MANY : 1;
+    uint32_t blocks = blocks_of_split(input, point);
+    return blocks > ENOUGH_BLOCKS ? WORTH_MANY : blocks ? WORTH_SPLIT : 1;
 }
 
 /* What is asked, and by whom. */
@@ -174,7 +177,7 @@ static bool is_quieter(const TileEstimate *base, const TileEstimate *other) {
  * predicted to gain 2 % are 1.06 times as fast, and of those predicted to gain less as many lose (decision 188). */
 static bool is_worth_warps(const TileEstimate *base, const TileEstimate *other, bool fewer) {
     if (fewer) return is_quieter(base, other) || (!base->alone && other->time < WORTH_WARPS * base->time); /* nobody takes what a program leaves that is alone */
-    bool computes = (base->compute > base->memory && base->compute > base->waiting) || other->compute < COMPUTES_LESS * base->compute, waits = base->waiting > base->memory && base->waiting > base->compute;
+    bool less = !base->alone && other->compute < COMPUTES_LESS * base->compute, computes = (base->compute > base->memory && base->compute > base->waiting) || less, waits = base->waiting > base->memory && base->waiting > base->compute;
     return other->time < WORTH_WARPS * base->time && (base->spills || (!computes && (!waits || base->alone)));
 }
 

@@ -282,7 +282,15 @@ static void count_own(GpuWalk *walk, const TileOp *op, uint32_t argument, double
     walk->work->own[argument] = gpu_most(walk->work->own[argument], walk->beside[argument]);
 }
 
+static bool goes_by_positions(const TileOp *op) {
+    const TileAttribute *kinds = tile_op_get(op, TILE_ATTRIBUTE_ACCESS);
+    for (uint32_t d = 0; kinds && d < kinds->count; d++)
+        if (kinds->integers[d] == TILE_ACCESS_POSITION) return true;
+    return false;
+}
+
 static void count_bytes(GpuWalk *walk, const TileOp *op, const Piece *piece) {
+    walk->work->positions |= goes_by_positions(op);
     const TileValue *tensor = tile_op_operand(op, 0);
     double by_bytes = gpu_by_map(op) ? piece->lines / (double)(tile_op_integer(op, TILE_ATTRIBUTE_MULTICAST, 1) * GPU_BOXES_BYTES_CYCLE) : piece->bytes / GPU_PORT_BYTES_CYCLE;
     walk->work->port += walk->times * gpu_most(by_bytes, piece->narrow * OF_NARROW_ROW);

@@ -155,11 +155,11 @@ static void check_twice(TileKernel *kernel, int64_t rows, int64_t columns) {
         cr_assert_eq(y_memory[i], i < rows * columns ? 2 * x_memory[i] : number_at(i + 77));
 }
 
-/* One variant for rows that are whole vectors is used for all of those, another one for the others. */
+/* One variant for rows that are whole vectors is used for all of those, another one for the others. Sums along rows keep these apart. */
 Test(launch, extents_that_are_multiples) {
     static const char text[] = "kernel twice(x: in f32[M, N], y: out f32[M, N])\n"
                                "{\n"
-                               "    grid (m, n) in (tiles(M, 4), tiles(N, 256)) { y[m, n] = x[m, n] * 2 }\n"
+                               "    grid (m, n) in (tiles(M, 4), tiles(N, 256)) { y[m, n] = x[m, n] * 2 + sum(x[m, n] * 0, axis = 1)[:, _] }\n"
                                "}\n";
     TileCompiler *compiler = make_compiler();
     TileLibrary *library = compile(compiler, text, "avx2", 0);

@@ -238,8 +238,8 @@ Test(emit, products_of_warpgroups) {
 
 /* So many blocks of the first phase a multiprocessor has room for: the assembler gives threads no more registers. The second one's are as it likes. */
 Test(emit, blocks_together) {
-    static const char text[] = "func phase machine @k.0(%x: ptr<global> {role = data}) blocks_together = 4 threads = 256 {\n  return\n}\n"
-                               "func phase machine @k.1(%x: ptr<global> {role = data}) threads = 256 {\n  return\n}\n";
+    static const char text[] = "func phase machine @k.0(%x: ptr<global> {role = data}, %shared: ptr<shared>) blocks_together = 4 threads = 256 {\n  return\n}\n"
+                               "func phase machine @k.1(%x: ptr<global> {role = data}, %shared: ptr<shared>) threads = 256 {\n  return\n}\n";
     TileTarget target = {.name = "sm_90a", .kind = TILE_TARGET_GPU, .architecture = TILE_ARCHITECTURE_NVPTX, .triple = "nvptx64-nvidia-cuda", .llvm_cpu = "sm_90a", .llvm_features = "+ptx87"};
     TileCode code = emit_text(text, &target, NULL, TILE_CODE_ASSEMBLY);
     cr_expect(strstr(code.data, ".minnctapersm 4"));

@@ -212,6 +212,7 @@ static void add_grids(TileText *text, const TileAheadCode *made) {
         if (binary) add_maps(text, &binary->entries[i]);
         tile_text_add(text, ", \"extents\": ");
         add_indices(text, phase->extents, phase->rank);
+        if (phase->bands) tile_text_format(text, ", \"bands\": %u", phase->bands);
         tile_text_add(text, ", \"assertions\": ");
         add_strings(text, phase->assertions, phase->assertion_count);
         tile_text_add(text, ", \"prints\": ");

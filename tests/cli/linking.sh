@@ -191,7 +191,7 @@ int main(void) {
     for (int i = 0; i < M * N; i++) x[i / N][i % N] = (float)i;
     uint64_t slots[11] = {(uint64_t)(uintptr_t)x, M, N, sizeof x[0], 4, (uint64_t)(uintptr_t)y, M, N, sizeof y[0], 4};
     memcpy(&slots[10], &by, sizeof by);
-    int64_t programs = ROWS * COLUMNS; /* two ranges, the second one first */
+    int64_t programs = ROWS * COLUMNS * BANDS; /* two ranges, the second one first */
     scale_f32_avx2_general_0(slots, programs / 2, programs, NULL);
     scale_f32_avx2_general_0(slots, 0, programs / 2, NULL);
     for (int i = 0; i < M * N; i++)
@@ -213,7 +213,7 @@ for at in variant["host"]:
 for check in variant["dimensions"]:
     assert arguments[check["parameter"]][check["axis"]] == values[check["value"]], check
 rows, columns = (values[i] for i in variant["grids"][0]["extents"])
-print(f"-DROWS={rows} -DCOLUMNS={columns}")
+print(f"-DROWS={rows} -DCOLUMNS={columns} -DBANDS={variant['grids'][0].get('bands', 1)}")
 TEXT
 expect 0 '-DROWS=' python3 describe.py
 # shellcheck disable=SC2046

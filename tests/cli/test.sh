@@ -9,8 +9,8 @@ expect 0 '5 tests, 0 failed' "$tilec" test "$programs/tests.tile"
 expect 0 '10 tests, 0 failed' "$tilec" test "$programs/values.tile" --target=interp,cpu
 expect 0 '7 tests, 0 failed' "$tilec" test "$programs/sorts.tile" --target=interp,cpu
 expect 0 '7 tests, 0 failed' "$tilec" test "$programs/sorts.tile" --target=sm_80 --emulate
-expect 0 '1 test, 0 failed' "$tilec" test "$programs/convolutions.tile" --target=interp,cpu
-expect 0 '1 test, 0 failed' "$tilec" test "$programs/convolutions.tile" --target=sm_90a --emulate
+expect 0 '2 tests, 0 failed' "$tilec" test "$programs/convolutions.tile" --target=interp,cpu
+expect 0 '2 tests, 0 failed' "$tilec" test "$programs/convolutions.tile" --target=sm_90a --emulate
 expect 0 '4 tests, 0 failed' "$tilec" test "$programs/float8.tile" --target=interp,cpu
 expect 0 '4 tests, 0 failed' "$tilec" test "$programs/float8.tile" --target=sm_80 --emulate
 for target in interp,cpu 'sm_80 --emulate' 'sm_90a --emulate'; do

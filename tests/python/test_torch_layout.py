@@ -169,7 +169,8 @@ class Layout(unittest.TestCase):
         """Whatever does not hold in all tensors is not found."""
         rows = _probes.torch_probes()
         first = _tile.torch_layout()
-        self.assertEqual({**_tile.torch_layout(rows), "kinds": first["kinds"]}, first)
+        # Bits that are not set are found where memory is taken again, which no probe can be sure of.
+        self.assertEqual({**_tile.torch_layout(rows), "kinds": first["kinds"], "kind_mask": first["kind_mask"]}, first)
         kind, tensor, keys = rows[0]
 
         def without(unwanted):

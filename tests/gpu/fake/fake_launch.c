@@ -226,16 +226,21 @@ static bool fill_map(FakeCudaMap *map, void *made, unsigned rank, const uint64_t
     return true;
 }
 
+/* What both kinds of maps say in the same way. */
+static FakeCudaMap begin_map(int type, unsigned rank, void *address, int swizzle, int promotion) {
+    return (FakeCudaMap){.address = (uintptr_t)address,
+                         .mark = FAKE_CUDA_MAP,
+                         .type = (uint8_t)type,
+                         .rank = (uint8_t)rank,
+                         .swizzle = (uint8_t)swizzle,
+                         .promotion = (uint8_t)promotion};
+}
+
 EXPORT int cuTensorMapEncodeTiled(void *made, int type, unsigned rank, void *address, const uint64_t *extents,
                                   const uint64_t *strides, const uint32_t *box, const uint32_t *steps, int interleave,
                                   int swizzle, int promotion, int fill) {
     CALL();
-    FakeCudaMap map = {.address = (uintptr_t)address,
-                       .mark = FAKE_CUDA_MAP,
-                       .type = (uint8_t)type,
-                       .rank = (uint8_t)rank,
-                       .swizzle = (uint8_t)swizzle,
-                       .promotion = (uint8_t)promotion};
+    FakeCudaMap map = begin_map(type, rank, address, swizzle, promotion);
     if (!fill_map(&map, made, rank, extents, strides)) return end(refuse(CUDA_ERROR_INVALID_VALUE));
     memcpy(map.box, box, rank * sizeof *box);
     if (!is_map_good(&map, steps, interleave, fill)) return end(refuse(CUDA_ERROR_INVALID_VALUE));
@@ -247,14 +252,10 @@ EXPORT int cuTensorMapEncodeIm2col(void *made, int type, unsigned rank, void *ad
                                    const uint64_t *strides, const int *lower, const int *upper, uint32_t channels,
                                    uint32_t positions, const uint32_t *steps, int interleave, int swizzle, int promotion, int fill) {
     CALL();
-    FakeCudaMap map = {.address = (uintptr_t)address,
-                       .mark = FAKE_CUDA_MAP,
-                       .type = (uint8_t)type,
-                       .rank = (uint8_t)rank,
-                       .swizzle = (uint8_t)swizzle,
-                       .promotion = (uint8_t)promotion,
-                       .box = {channels, 1, 1, 1, 1},
-                       .positions = (uint16_t)positions};
+    FakeCudaMap map = begin_map(type, rank, address, swizzle, promotion);
+    map.box[0] = channels;
+    for (int i = 1; i < 5; i++) map.box[i] = 1;
+    map.positions = (uint16_t)positions;
     bool good = positions >= 1 && positions <= 1024 && are_corners_good(lower, upper, rank) && fill_map(&map, made, rank, extents, strides);
     for (unsigned i = 0; good && i < rank - 2; i++) map.lower[i] = (int16_t)lower[i], map.upper[i] = (int16_t)upper[i];
     if (!good || !is_map_good(&map, steps, interleave, fill)) return end(refuse(CUDA_ERROR_INVALID_VALUE));

@@ -38,7 +38,7 @@ typedef struct GpuWork {
     double shared;       /* bytes of a block */
     double moved[TILE_MOST_EXTENTS]; /* bytes of each tensor, by argument */
     bool narrow[TILE_MOST_EXTENTS];  /* of which a load takes less than a line of a row, between other programs' */
-    bool positions;                  /* are loaded or stored by their numbers, of which the thread that copies finds image, row and column */
+    bool positions;                  /* consecutive ones of images are loaded or stored: the thread that copies computes image, row and column of each box */
     double own[TILE_MOST_EXTENTS];   /* of them, those that are different ones: without what loops read again, and what several loops read */
 } GpuWork;
 
